@@ -25,6 +25,9 @@ def test_every_command_names_a_recipe_that_is_there(command: str) -> None:
     known = get_command(app).commands[verb]  # type: ignore[attr-defined]
     with known.make_context(verb, list(words), resilient_parsing=True) as context:
         given = context.params
+    if "recipe" not in given:
+        assert verb in ("align", "evaluate")
+        return
     recipe = read_recipe(ROOT / given["recipe"])
     if verb == "experiment":
         assert find(given["name"]).on_text

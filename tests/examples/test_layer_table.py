@@ -28,7 +28,8 @@ def test_links_and_pictures_are_there() -> None:
 
 
 def test_pictures_are_light() -> None:
-    pages = "".join(path.read_text(encoding="utf-8") for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+    named = [ROOT / "README.md", ROOT / "RESULTS.md", *(ROOT / "docs").glob("*.md")]
+    pages = "".join(path.read_text(encoding="utf-8") for path in named)
     for picture in (ROOT / "docs/figures").rglob("*.png"):
         assert picture.stat().st_size < 120_000, picture.name
         assert picture.name in pages

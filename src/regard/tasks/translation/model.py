@@ -263,19 +263,13 @@ class Translator:
         if weights or self.replaces_unknown:
             needs_weights = (lambda one: True) if weights else (lambda one: UNKNOWN in one.tokens)
             outcome = add_weights(self.predictor, source, outcome, wanted=needs_weights, device=self.device)
-
-        def write(typed: str, read: str, one: Hypothesis) -> str:
-            output = self._write(read, one)
-            return output if begun else begin_as(typed, read, output, self.tokenizers.target)
-
+        typed = [""] * len(texts) if begun else texts
         return [
             [
-                self._describe(
-                    text, read[index], write(text, read[index].text, one), one, source[index], cut[index], weights
-                )
-                for one in outcome[index]
+                self._describe(text, read[n], self._write(typed[n], read[n].text, one), one, source[n], cut[n], weights)
+                for one in outcome[n]
             ]
-            for index, text in enumerate(texts)
+            for n, text in enumerate(texts)
         ]
 
     def force(
@@ -338,11 +332,11 @@ class Translator:
         most = min((item for item in (search.max_length, self.reach.target) if item is not None), default=None)
         return encode_prefixes(prefixes, self.tokenizers.target, count=count, most=most)
 
-    def _write(self, source: str, result: Hypothesis) -> str:
+    def _write(self, typed: str, read: str, result: Hypothesis) -> str:
+        text, target = self.tokenizers.target.decode(result.tokens), self.tokenizers.target
         if self.replaces_unknown and result.weights is not None and UNKNOWN in result.tokens:
-            known = self.tokenizers, self.dictionary, self.reading
-            return as_line(replace_unknown(result.tokens, result.weights, source, *known))
-        return as_line(self.tokenizers.target.decode(result.tokens))
+            text = replace_unknown(result.tokens, result.weights, read, self.tokenizers, self.dictionary, self.reading)
+        return begin_as(typed, read, as_line(text), target)
 
     def _describe(
         self, source: str, read: Respelled, text: str, one: Hypothesis, ids: NDArray[np.int32], cut: int, weights: bool
