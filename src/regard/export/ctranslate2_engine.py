@@ -123,17 +123,13 @@ class CTranslate2Translator:
                 result[row] = outputs
         if weights or self.replaces_unknown:
             result = self._with_weights(named, result, everywhere=weights)
-
-        def write(typed: str, read: str, item: EngineHypothesis) -> str:
-            output = self._write(read, item)
-            return output if begin is not None else begin_as(typed, read, output, self.tokenizers.target)
-
+        typed = [""] * len(texts) if begin is not None else texts
         return [
             [
                 Translation(
                     source=text,
                     read=read[row],
-                    text=write(text, read[row].text, item),
+                    text=self._write(typed[row], read[row].text, item),
                     hypothesis=item if weights or item.weights is None else replace(item, weights=None),
                     source_ids=source[row][: lengths[row] - 1],
                     tokenizers=self.tokenizers,
@@ -224,10 +220,12 @@ class CTranslate2Translator:
             )
         return result
 
-    def _write(self, source: str, output: Hypothesis) -> str:
+    def _write(self, typed: str, read: str, output: Hypothesis) -> str:
+        target = self.tokenizers.target
+        text = target.decode(output.tokens)
         if self.replaces_unknown and output.weights is not None and UNKNOWN in output.tokens:
-            return as_line(replace_unknown(output.tokens, output.weights, source, self.tokenizers, self.dictionary))
-        return as_line(self.tokenizers.target.decode(output.tokens))
+            text = replace_unknown(output.tokens, output.weights, read, self.tokenizers, self.dictionary)
+        return begin_as(typed, read, as_line(text), target)
 
 
 _NOTHING = EngineHypothesis(tokens=(), log_probabilities=(), finished=True)

@@ -333,7 +333,8 @@ class Translator:
         return encode_prefixes(prefixes, self.tokenizers.target, count=count, most=most)
 
     def _write(self, typed: str, read: str, result: Hypothesis) -> str:
-        text, target = self.tokenizers.target.decode(result.tokens), self.tokenizers.target
+        target = self.tokenizers.target
+        text = target.decode(result.tokens)
         if self.replaces_unknown and result.weights is not None and UNKNOWN in result.tokens:
             text = replace_unknown(result.tokens, result.weights, read, self.tokenizers, self.dictionary, self.reading)
         return begin_as(typed, read, as_line(text), target)
